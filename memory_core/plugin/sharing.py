@@ -47,6 +47,7 @@ def open_sharing(config: AgentConfig, whose: ItemsOf = "") -> Iterator[Sharing]:
         whose: These items; "" for those of which `sync init` has decided.
     """
     from memory_core.items.items import Items
+    from memory_core.items.records import Draft
     from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
     whose = whose or _load_owner(config) or judge_owner(config)
@@ -61,6 +62,10 @@ def open_sharing(config: AgentConfig, whose: ItemsOf = "") -> Iterator[Sharing]:
         items.take_over(take_change(was, new))
         taken.remember(new)
 
+    def list_forgotten(base: str) -> set[str]:
+        told = {each.item.id: each.item.content for each in read_shared(base).values() if each.item}
+        return {name for name, content in told.items() if items.was_forgotten(Draft(content=content, said_at=0.0))}
+
     text = SharedText(
         path=f"{ITEMS_FOLDER}{config.agent}.jsonl",
         read=lambda base: write_shared(hold(items.export(), read_shared(taken.pick(base)))),
@@ -68,6 +73,7 @@ def open_sharing(config: AgentConfig, whose: ItemsOf = "") -> Iterator[Sharing]:
         write=write,
         refuse=refuse_lines,
         list_ids=lambda text: {name for name, each in read_shared(taken.pick(text)).items() if each.item},
+        list_forgotten=list_forgotten,
     )
     with closing(items):
         yield Sharing(config, [text], whose)

@@ -16,7 +16,9 @@ SEND_AGAIN = "Send them again: memory-core sync --restore; or delete them here, 
 
 # What happens to what one side has lost: too much is refused; all returns, or only if it is too much; or all is deleted.
 Losses = Literal["refuse", "restore", "join", "delete"]
-ListIds = Callable[[str], Collection[str]]  # returns the ids of what a text holds
+ListIds = Callable[
+    [str], Collection[str]
+]  # returns the ids of what a text holds, or of what of it was deleted on purpose
 
 
 class Loss(NamedTuple):
@@ -34,6 +36,7 @@ class _Kind(NamedTuple):
         paths: Its texts in the base.
         list: Returns the names of all that a state has.
         find: Returns what a state has lost of the base.
+        list_forgotten: Returns the names of what of the base a person has deleted here one by one.
     """
 
     what: str
@@ -41,6 +44,7 @@ class _Kind(NamedTuple):
     paths: Collection[str]
     list: Callable[[Tree], Collection[str]]
     find: Callable[[Tree], Loss]
+    list_forgotten: Callable[[], Collection[str]] = frozenset
 
     def is_worth_asking(self, lost: Collection[str], side: Tree) -> bool:
         """Return True if it is worth a question that these were all: several, or the only note where no other one stands."""
@@ -55,9 +59,10 @@ def settle_losses(
     *,
     losses: Losses,
     others: Mapping[str, ListIds],
+    forgotten: Mapping[str, ListIds],
     workspace: Path,
     find_meant: Callable[[], Tree | None],
-) -> None:
+) -> bool:
     """Take from the base the notes and other texts that are to return where they were lost.
 
     Args:
@@ -65,15 +70,22 @@ def settle_losses(
         mine, theirs: The states of this machine and of the remote.
         read: Returns the text of a hash.
         losses: What happens to what one side has lost.
-        others: The texts beside the notes, by path.
+        others, forgotten: The texts beside the notes, by path.
         workspace: The one of this machine.
         find_meant: Returns the last state of the remote to which a person has agreed; None if nobody was asked since the base.
+
+    Returns:
+        True if all of a kind was forgotten here, which is not to be asked for elsewhere.
 
     Raises:
         SharingFailed: Most would be deleted elsewhere, or all here, and nobody has said so.
     """
-    for kind in _list_kinds(dict(base), read, others, workspace):
+    is_meant = False
+    for kind in _list_kinds(dict(base), read, others, forgotten, workspace):
         here, there = kind.find(mine), kind.find(theirs)
+        if here.names and (forgot := here.names.intersection(kind.list_forgotten())):
+            is_meant |= here.is_all and forgot == here.names
+            here = here._replace(names=here.names - forgot)
         unasked = there.names
         if losses == "refuse" and there.is_all and unasked and (meant := find_meant()) is not None:
             unasked = unasked - kind.find(meant).names
@@ -93,14 +105,17 @@ def settle_losses(
                 # Of what was begun anew under an old name, nothing tells which lines were deleted.
                 for path in kind.paths if much else names.intersection(kind.paths) or kind.paths:
                     base.pop(path, None)
+    return is_meant
 
 
-def _list_kinds(base: Tree, read: Read, others: Mapping[str, ListIds], workspace: Path) -> Iterator[_Kind]:
+def _list_kinds(
+    base: Tree, read: Read, others: Mapping[str, ListIds], forgotten: Mapping[str, ListIds], workspace: Path
+) -> Iterator[_Kind]:
     def list_notes(tree: Tree) -> dict[str, str]:
         return {path: blob for path, blob in tree.items() if path not in others}
 
-    def list_items(path: str, tree: Tree) -> set[str]:
-        return {*others[path](read(tree[path]))} if path in tree else set()
+    def list_items(path: str, tree: Tree, ids: Mapping[str, ListIds] = others) -> set[str]:
+        return {*ids[path](read(tree[path]))} if path in tree else set()
 
     def find_items(path: str, side: Tree) -> Loss:
         lost = list_items(path, base) - list_items(path, side)
@@ -109,7 +124,8 @@ def _list_kinds(base: Tree, read: Read, others: Mapping[str, ListIds], workspace
     notes = list_notes(base)
     yield _Kind("notes", str(workspace), notes, list_notes, lambda side: find_lost(notes, list_notes(side), read))
     for path in others:
-        yield _Kind("items", f"{path} here", [path], partial(list_items, path), partial(find_items, path))
+        names = partial(list_items, path)
+        yield _Kind("items", f"{path} here", [path], names, partial(find_items, path), partial(names, base, forgotten))
 
 
 def find_lost(base: Tree, side: Tree, read: Read) -> Loss:

@@ -67,6 +67,7 @@ class SharedText:
         write: Takes over a change: the text as it was read, and as it is to be. What was written since then stays.
         refuse: Returns the numbers of the lines of a text that cannot be used, from 1, and why.
         list_ids: Returns the ids of what a text holds and this version reads; what is lost of them is treated as lost notes are.
+        list_forgotten: Returns those of them that were forgotten here on purpose, and so are not lost.
     """
 
     path: str
@@ -75,6 +76,7 @@ class SharedText:
     write: Callable[[str, str], None]
     refuse: Callable[[str], Mapping[int, str]]
     list_ids: Callable[[str], Collection[str]]
+    list_forgotten: Callable[[str], Collection[str]]
 
 
 SharedRemote = Repository | bundles.EncryptedRemote
@@ -130,6 +132,7 @@ class Sync:
             losses=losses,
             workspace=config.workspace,
             others={each.path: each.list_ids for each in others},
+            forgotten={each.path: each.list_forgotten for each in others},
         )
         self._written = repository.folder / WRITTEN
         self._refs: dict[str, str] = {}
@@ -188,7 +191,7 @@ class Sync:
             if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
                 self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
-        self._settle_losses(base, mine, theirs, read, find_meant=lambda: self._list_meant(common, remote))
+        is_meant = self._settle_losses(base, mine, theirs, read, find_meant=lambda: self._list_meant(common, remote))
         if self._losses == "join":  # the note that `memory-core init` makes gives way to any other
             both = (mine.keys() & theirs.keys()) - base.keys()
             base |= {path: FIRST for path in both if FIRST in (mine[path], theirs[path])}
@@ -205,7 +208,7 @@ class Sync:
         up = {path: text for path, text in up.items() if path not in withheld and path not in sources}
         down = {path: text for path, text in down.items() if path not in space.displaced}
         texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
-        commit = self._record(remote, up, texts)
+        commit = self._record(remote, up, texts, is_meant=is_meant)
         self._write(space, texts)
         self._settle(commit, remote, space.displaced)
         done = _add(
@@ -312,11 +315,13 @@ class Sync:
                 changes[path] = other.merge(*texts) or None
         return changes, conflicts
 
-    def _record(self, remote: str | None, up: Mapping[str, str | None], texts: _Texts) -> str | None:
+    def _record(
+        self, remote: str | None, up: Mapping[str, str | None], texts: _Texts, *, is_meant: bool = False
+    ) -> str | None:
         """Make the commit to be sent, and the record of what is about to be written; return the commit."""
         commits = []
         if up:
-            told = f"{MESSAGE}\n\n{MEANT}" if self._losses == "delete" else MESSAGE
+            told = f"{MESSAGE}\n\n{MEANT}" if is_meant or self._losses == "delete" else MESSAGE
             commits.append(NewCommit(MADE, told, {path: encode(text) for path, text in up.items()}, remote))
         if texts:
             held = {path: encode(was) for path, (was, _) in texts.items() if was is not None}

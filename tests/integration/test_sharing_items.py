@@ -17,6 +17,7 @@ from memory_core.items.items import Items
 from memory_core.items.records import Draft, Item, write_items
 from memory_core.plugin.sharing import UNREAD, open_sharing
 from memory_core.sharing import list_due
+from memory_core.sharing.losses import Losses
 from memory_core.sharing.sharing import SharedText, Sharing, list_remains
 from tests.machines import Machine, make_machines, run_git, sync_with_items
 
@@ -202,15 +203,36 @@ def test_most_items_are_deleted_only_if_the_person_says_so_and_few_without_a_que
     learn(laptop, *FACTS)
     sync_with_items(laptop.config)
     sync_with_items(desktop.config)
-    forget(laptop, *FACTS[:3])
-    with pytest.raises(SharingFailed, match="has lost 3 of its 4 items"):
-        sync_with_items(laptop.config)
-    sync_with_items(laptop.config, "restore")
-    assert list_facts(laptop) == {*FACTS}
-    forget(laptop, *FACTS[:2])
+    held = list_items(laptop)
+    for kept in (1, 2):
+        lose_items(laptop)  # as with an older copy of the file
+        with closing(Items(laptop.config)) as items:
+            items.restore(held[:kept])
+        if kept == 1:
+            with pytest.raises(SharingFailed, match="has lost 3 of its 4 items"):
+                sync_with_items(laptop.config)
+            sync_with_items(laptop.config, "restore")
+            assert list_facts(laptop) == {*FACTS}
     sync_with_items(laptop.config)
     sync_with_items(desktop.config)
-    assert list_facts(laptop) == list_facts(desktop) == {*FACTS[2:]}
+    assert list_facts(laptop) == list_facts(desktop) == {each.content for each in held[:2]}
+
+
+@pytest.mark.parametrize("way", ["refuse", "restore", "join"])
+@pytest.mark.parametrize("parts", [[3], [4], [2, 2]], ids=["most", "all", "all, in two syncs"])
+def test_what_is_forgotten_is_not_lost(machines: tuple[Machine, Machine], way: Losses, parts: list[int]) -> None:
+    laptop, desktop = machines
+    learn(laptop, *FACTS)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
+    left = [*FACTS]
+    for count in parts:
+        forget(laptop, *left[:count])
+        sync_with_items(laptop.config, way)
+        del left[:count]
+    assert list_facts(laptop) == {*left}
+    sync_with_items(desktop.config)
+    assert list_facts(desktop) == {*left}
 
 
 @pytest.mark.parametrize("way", ["restore", "init", "delete"])
@@ -273,8 +295,9 @@ def test_whatever_stops_a_sync_is_kept_for_status(machines: tuple[Machine, Machi
         raise OSError("the disk is gone")
 
     text = SharedText(
-        path=ITEMS, read=fail, merge=lambda *_: "", write=lambda *_: None, refuse=lambda _: {}, list_ids=lambda _: ()
-    )
+        path=ITEMS, read=fail, merge=lambda *_: "", write=lambda *_: None, refuse=lambda _: {}, list_ids=lambda _: (),
+        list_forgotten=lambda _: (),
+    )  # fmt: skip
     with pytest.raises(OSError, match="the disk is gone"):
         Sharing(laptop.config, [text]).sync()
     state = laptop.sharing.load()
