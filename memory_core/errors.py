@@ -16,6 +16,7 @@ MemoryCoreError
 ├── SharingFailed               notes cannot be synced with those of other machines
 │   └── RemoteUnreachable       the remote does not answer, or refuses the credentials; it is tried again
 ├── TextInUse                   a text cannot be purged from the past while something that stands holds it
+├── NotUndone                   what was accepted or rejected last cannot be taken back, or there is nothing
 ├── StoreError                  the index file cannot be used
 │   ├── StoreCorrupt            it is no database of memory-core, or damaged
 │   ├── StoreTooNew             a newer version of memory-core wrote it
@@ -235,6 +236,10 @@ class RemoteUnreachable(SharingFailed):
 
 class TextInUse(MemoryCoreError):
     """A text cannot be purged from the past, because something holds it that stands today."""
+
+
+class NotUndone(MemoryCoreError):
+    """What was accepted or rejected last cannot be taken back, or there is nothing."""
 
 
 class StoreError(MemoryCoreError):

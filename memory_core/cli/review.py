@@ -150,7 +150,7 @@ def _settle(held: Review, proposal: Proposal, key: str) -> None:
         output.write("Accepted; u takes it back.\n")
     elif key == "n":
         held.reject([proposal.id])
-        output.write("Never again; u takes it back.\n")
+        output.write("Forgotten.\n" if proposal.kind == "pending" else "Never again; u takes it back.\n")
 
 
 def _list_keys(held: Review, proposal: Proposal) -> str:

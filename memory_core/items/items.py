@@ -332,7 +332,7 @@ class Items:
         return [item for item in found if item.kind == "preference" and item.origin.by == "user"][:limit]
 
     def list_personal(self) -> Iterator[Item]:
-        """Yield the user's own settled preferences that a private project keeps and the person's items lack; here none."""
+        """Yield the settled preferences that a private project keeps and the person's items lack; here none."""
         yield from ()
 
     def share(self, ids: Sequence[str]) -> None:
@@ -411,6 +411,13 @@ class Items:
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
         return self._file.promote(check_texts("ids", ids))
+
+    def demote(self, item_id: str) -> Item | None:
+        """Let an item wait again to be confirmed, as before `promote`; return it, or None if there is none with this id."""
+        if not self._writable:
+            raise StoreReadOnly(self.path, READ_ONLY)
+        self._file.demote([item_id])
+        return self.get(item_id)
 
     def mark_recalled(self, ids: Sequence[str]) -> None:
         """Record that items were put in front of a model; nothing is raised, since an answer must not wait for it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.items.grammar import compile_pattern
-from memory_core.items.items import Items
+from memory_core.items.items import MAX_LIMIT, Items
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import Draft, Forgotten, Item, ItemAnswer, Written
 from memory_core.records import Access, KeySources, ProgressCallback
@@ -87,7 +87,8 @@ class LayeredItems(Items):
         """See `Items.list`."""
         most = limit + max(offset, 0)
         both = [*super().list(limit=most, **conditions), *self.person.list(limit=most, **conditions)]
-        return sorted(both, key=lambda item: -item.said)[max(offset, 0) : most]
+        once = {item.id: item for item in both}
+        return sorted(once.values(), key=lambda item: -item.said)[max(offset, 0) : most]
 
     def list_standing(self, *, limit: int) -> Sequence[Item]:
         """See `Items.list_standing`."""
@@ -99,8 +100,14 @@ class LayeredItems(Items):
         """See `Items.list_personal`."""
         if self._is_private:
             known = {item.content for item in self.person.export()}
-            standing = super().list_standing(limit=100)
-            yield from (each for each in standing if not (each.content in known or _is_of_project(each.content)))
+            for each in super().export():
+                settled = each.scope == self.scope and not (each.pending or each.superseded_by)
+                if (
+                    settled
+                    and each.kind == "preference"
+                    and not (each.content in known or _is_of_project(each.content))
+                ):
+                    yield each
 
     def share(self, ids: Sequence[str]) -> None:
         """See `Items.share`."""
@@ -108,7 +115,8 @@ class LayeredItems(Items):
 
     def count(self, **conditions: Any) -> int:
         """See `Items.count`."""
-        return super().count(**conditions) + self.person.count(**conditions)
+        both = self.person.get_many(item.id for item in super().list(limit=MAX_LIMIT, **conditions))
+        return super().count(**conditions) + self.person.count(**conditions) - len(both)
 
     def forget(self, **conditions: Any) -> Forgotten:
         """See `Items.forget`."""
@@ -128,6 +136,14 @@ class LayeredItems(Items):
         """See `Items.promote`."""
         return super().promote(ids) + self.person.promote(ids)
 
+    def demote(self, item_id: str) -> Item | None:
+        """See `Items.demote`; one that was shared is the person's no more, and stays in the project."""
+        own, theirs = next(iter(super().get_many([item_id])), None), self.person.get(item_id)
+        if own and theirs:
+            self.person.delete(item_id)
+            return own
+        return super().demote(item_id) if own else self.person.demote(item_id)
+
     def mark_recalled(self, ids: Sequence[str]) -> None:
         """See `Items.mark_recalled`."""
         super().mark_recalled(ids)
@@ -135,7 +151,8 @@ class LayeredItems(Items):
 
     def export(self) -> Iterator[Item]:
         """See `Items.export`."""
-        yield from sorted(chain(super().export(), self.person.export()), key=lambda item: item.said)
+        once = {item.id: item for item in chain(super().export(), self.person.export())}
+        yield from sorted(once.values(), key=lambda item: item.said)
 
     def start(self) -> None:
         """See `Items.start`."""

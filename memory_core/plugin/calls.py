@@ -173,8 +173,9 @@ def _propose_for_person(call: ToolCall) -> dict[str, Any]:
     by, context = call.arguments.get("by", call.context.by), call.context
     origin = Origin(by=by, session=context.session_key, host=context.channel)
     items = call.items.get(call.config, call.context.access)
-    items.write(call.arguments["text"], kind="preference", origin=origin)
-    return {"path": "items", "status": "proposed", "appended": 0}
+    kept = items.write(call.arguments["text"], kind="preference", origin=origin).item
+    is_proposed = any(item.id == kept.id for item in items.list_personal())
+    return {"path": "items", "status": "proposed" if is_proposed else "nothing new", "appended": 0}
 
 
 def _use_items(call: ToolCall) -> dict[str, Any]:

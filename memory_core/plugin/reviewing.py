@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, LoggedProblems, PathRefused
+from memory_core.errors import InvalidArgument, LoggedProblems, NotUndone, PathRefused
 from memory_core.records import Hit, ProgressCallback, Successor
 from memory_core.sources import pages
 from memory_core.text.messages import quote_safely
@@ -17,7 +18,7 @@ from memory_core.text.terms import extract_words
 from memory_core.tools.prompts import CONTEXT_CHARS
 from memory_core.upkeep.outdated import STRONG
 from memory_core.upkeep.proposals import Proposal
-from memory_core.upkeep.store import TidyStore
+from memory_core.upkeep.store import Edit, TidyStore
 from memory_core.upkeep.tidy import Tidy, Undone, choose_line
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DAY_SECONDS = 24 * 3600
+ITEMS = "items"  # in place of the path of a note
 # Of the tools.
 LIMIT = 10
 NOT_OFFERED = "proposals are not for agents here"
@@ -92,15 +94,16 @@ class Review:
             choose_line(found, text)
             for line in range(found.line, found.line + found.text.count("\n") + 1):
                 first = places.setdefault((found.path, line), found.id)
-                if first != found.id and found.path != "items":
+                if first != found.id and found.path != ITEMS:
                     why = f"{first} and {found.id} change the same line, {found.path}:{line}"
                     raise InvalidArgument("id", why, action="accept one, and look at what is proposed then")
         stands: dict[tuple[str, str], str] = {}  # the hash that a note has now, by its path and the hash that it had
         for found in sorted(accepted, key=lambda each: -each.line):
-            if found.kind == "pending" and self._items is not None:
-                self._items.promote([found.id])
-            elif found.kind == "personal" and self._items is not None:
-                self._items.share([found.id])
+            if found.path == ITEMS and self._items is not None:
+                change: Callable[[Sequence[str]], object] = (
+                    self._items.promote if found.kind == "pending" else self._items.share
+                )
+                self._change_item(found.id, partial(change, [found.id]))
             else:
                 place = found.path, found.note_hash
                 stands[place] = self._tidy.accept(replace(found, note_hash=stands.get(place, found.note_hash)), text)
@@ -108,7 +111,7 @@ class Review:
 
     def can_change(self, proposal: Proposal) -> bool:
         """Return True for a proposal about an item, or about a note that lies in the workspace."""
-        if proposal.path == "items":
+        if proposal.path == ITEMS:
             return True
         place = pages.find_place(self._config, proposal.path)
         return place.real_path.is_relative_to(self._config.workspace.resolve())
@@ -123,7 +126,7 @@ class Review:
         done = [_pick(known, each) for each in ids]
         for found in done:
             if found.kind == "pending" and self._items is not None:
-                self._items.forget(ids=[found.id])
+                self._change_item(found.id, partial(self._items.delete, found.id))
             else:
                 self._tidy.store.settle(found.id)
         return done
@@ -133,8 +136,21 @@ class Review:
         return self._tidy.propose(path, line, text, f"{why} (proposed by an agent)")
 
     def undo(self) -> Undone:
-        """Take back the last change that was accepted, or what was rejected after it; see `Tidy.undo`."""
-        rejected = self._tidy.store.find_rejected()
+        """Take back the last change that was accepted, or what was rejected after it; see `Tidy.undo`.
+
+        Raises:
+            NotUndone: There is none, or it was an item that is forgotten since; the next undo takes back what was before.
+        """
+        last = None if (rejected := self._tidy.store.find_rejected()) else self._tidy.find_last()
+        if last is not None and last.path == ITEMS and self._items is not None:
+            item = self._items.demote(last.proposal)
+            self._tidy.store.end_edit(last.id, 2)
+            if item is None:
+                problem = (
+                    f"what was settled last is the item {last.proposal}, which is forgotten, and nothing brings it back"
+                )
+                raise NotUndone(problem, action="take back what was before: memory-core review undo")
+            return Undone(item.id, ITEMS, 1, item.content)
         if rejected is None:
             return self._tidy.undo()
         self._tidy.store.settle(rejected, settled=False)
@@ -142,6 +158,15 @@ class Review:
         return Undone(
             rejected, *((found.path, found.line, found.text.strip()) if found else ("", 0, "")), rejected=True
         )
+
+    def _change_item(self, item_id: str, change: Callable[[], object]) -> None:
+        """Change an item, and record that this was done last."""
+        edit = self._tidy.store.begin_edit(Edit(0, item_id, ITEMS, 0, b"", b"", b"", done=1))
+        try:
+            change()
+        except BaseException:
+            self._tidy.store.end_edit(edit, -1)
+            raise
 
     def _list_items(self) -> Iterator[Proposal]:
         """Yield the items that wait to be confirmed, and those that a private project may give to the person's layer."""
@@ -152,19 +177,20 @@ class Review:
                 yield _propose(item, "pending", "It was said once, and waits to be said again or confirmed.")
         for item in self._items.list_personal():
             if not self._tidy.store.is_settled(item.id):
-                why = "You said it in a private project; accepted, it holds in all of your projects."
+                said = "You said it" if item.origin.by == "user" else f"It comes from: {item.origin.by},"
+                why = f"{said} in a private project; accepted, it holds in all of your projects."
                 yield _propose(item, "personal", why)
 
 
 def _propose(item: Item, kind: Literal["pending", "personal"], why: str) -> Proposal:
-    return Proposal(id=item.id, kind=kind, path="items", line=1, text=item.content, new=item.content, why=why)
+    return Proposal(id=item.id, kind=kind, path=ITEMS, line=1, text=item.content, new=item.content, why=why)
 
 
 def _pick(known: Sequence[Proposal], proposal_id: str) -> Proposal:
     for each in known:
         if each.id == proposal_id:
             return each
-    raise InvalidArgument("id", f"there is no proposal {proposal_id!r:.40}", action="run: memory-core review --json")
+    raise InvalidArgument("id", f"there is no proposal {proposal_id!r:.40}", action="run: memory-core review")
 
 
 def shape(proposal: Proposal) -> dict[str, Any]:

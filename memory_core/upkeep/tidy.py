@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from memory_core.completions import Complete
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, PathRefused, StoreError
+from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, NotUndone, PathRefused, StoreError
 from memory_core.history.history import History
 from memory_core.records import MemoryFile, Progress, ProgressCallback
 from memory_core.search.copies import rank_place
@@ -197,18 +197,26 @@ class Tidy:
         self.store.end_edit(begun, 1)
         return now.hex()
 
-    def undo(self) -> Undone:
-        """Take back the last change that was accepted.
+    def find_last(self) -> Edit:
+        """Return the last change that was accepted and stands.
 
         Raises:
-            InvalidArgument: There is none.
-            NoteChanged: What was written does not stand in the note any more, or more than once.
+            NotUndone: There is none.
         """
         self._finish_edits()
         edits = self.store.list_edits(done=1)
         if not edits:
-            raise InvalidArgument("undo", "there is nothing to undo")
-        edit, line = edits[0], 0
+            raise NotUndone("there is nothing to undo")
+        return edits[0]
+
+    def undo(self) -> Undone:
+        """Take back the last change that was accepted.
+
+        Raises:
+            NotUndone: There is none.
+            NoteChanged: What was written does not stand in the note any more, or more than once.
+        """
+        edit, line = self.find_last(), 0
 
         def find(data: bytes) -> tuple[int, bytes, bytes]:
             nonlocal line

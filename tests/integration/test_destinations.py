@@ -200,14 +200,24 @@ def test_a_private_project_gives_away_nothing_without_review(home: Path, open_in
 
     with closing(Review(secret.config(), secret.items, secret.sync)) as review:
         proposed = [each for each in review.find() if each.kind == "personal"]
-        assert [each.text for each in proposed] == ["I prefer the codename Heron for the merger."]
-        review.reject([proposed[0].id])
+        assert [(each.text, each.why[:3]) for each in proposed] == [
+            ("I prefer the codename Heron for the merger.", "You"),
+            ("I call the merger Heron.", "It "),
+        ]
+        assert "agent" in proposed[1].why
+        review.reject([each.id for each in proposed])
         assert not [each for each in review.find() if each.kind == "personal"]
         secret.items.memorize([{"role": "user", "content": "I prefer dark mode in every editor."}], session="s")
         (next_one,) = [each for each in review.find() if each.kind == "personal"]
         review.accept([next_one.id])
         assert [item.content for item in other.items.list()] == ["I prefer dark mode in every editor."]
         assert not [each for each in review.find() if each.kind == "personal"]
+        listed = [item.id for item in secret.items.list()]
+        assert len(listed) == len({*listed}) == secret.items.count() == len([*secret.items.export()])
+        assert review.undo().text == "I prefer dark mode in every editor."
+        assert not other.items.list()
+        assert next_one in review.find()
+    assert append(secret, "Never use tabs in this repository.", "person")["status"] == "nothing new"
 
 
 def test_the_journal_of_a_private_project_is_its_own(home: Path, open_in: Open) -> None:

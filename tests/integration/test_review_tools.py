@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memory_core.errors import NotUndone
 from memory_core.plugin.memory import Memory, open_memory
 from memory_core.plugin.reviewing import Review
 from memory_core.records import CallContext
@@ -84,6 +85,26 @@ def test_many_changes_of_one_note_are_made_together_and_taken_back_one_by_one(tm
             held.undo()
         assert (longterm.read_bytes(), bank.read_bytes()) == before
         assert len(found) == 8
+
+
+def test_undo_takes_back_what_was_settled_last_and_an_item_is_that_too(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, closing(Review(memory.config(), memory.items, memory.sync)) as held:
+        note = tmp_path / "ws/MEMORY.md"
+        before = note.read_bytes()
+        held.accept([next(each.id for each in held.find() if each.path == "MEMORY.md")])
+        changed = note.read_bytes()
+        kept, gone = (memory.items.write(text, pending=True).item for text in ("The cat is Mia.", "The dog is Rex."))
+        held.accept([kept.id])
+        held.reject([gone.id])
+        with pytest.raises(NotUndone, match=f"the item {gone.id}, which is forgotten"):
+            held.undo()
+        assert (held.undo().id, memory.items.get_many([kept.id])[0].pending) == (kept.id, True)
+        assert kept.id in [each.id for each in held.find()]
+        assert note.read_bytes() == changed != before
+        held.undo()
+        assert note.read_bytes() == before
+        with pytest.raises(NotUndone, match="nothing to undo"):
+            held.undo()
 
 
 def test_a_session_is_told_once_a_day_that_proposals_wait(tmp_path: Path) -> None:

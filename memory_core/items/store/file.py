@@ -309,6 +309,11 @@ class ItemsFile(Database):
             revived = [key for key in keys if rows.revive(connection, key, said=now, now=now)]
             return len({*revived, *rows.promote(connection, wanted, now=now)})
 
+    def demote(self, ids: Iterable[str]) -> None:
+        """Turn items into pending ones."""
+        with self.write() as connection:
+            rows.hide(connection, ids, now=self._now())
+
     def mark_recalled(self, ids: Iterable[str]) -> None:
         """Record that items were put in front of a model now."""
         with self.write() as connection:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.config.load import load_config
-from memory_core.errors import InvalidArgument, NoteChanged, NoteNotWritten, PathRefused, StoreError
+from memory_core.errors import InvalidArgument, NoteChanged, NoteNotWritten, NotUndone, PathRefused, StoreError
 from memory_core.history.history import History
 from memory_core.plugin.memory import open_memory
 from memory_core.records import Progress
@@ -45,7 +45,7 @@ def test_an_accepted_edit_changes_one_line_and_undo_gives_back_every_byte(house:
     assert house.tidy.undo().path == "MEMORY.md"
     assert house.read("MEMORY.md") == odd
     assert [each.id for each in house.find("outdated")] == [rent.id]
-    with pytest.raises(InvalidArgument, match="nothing to undo"):
+    with pytest.raises(NotUndone, match="nothing to undo"):
         house.tidy.undo()
 
 
@@ -96,7 +96,7 @@ def test_an_edit_whose_process_was_killed_is_known_to_be_made_or_not(house: Hous
     house.write(NOTES)
     with house.tidy.store.write() as connection:  # as if killed before the note was written
         connection.execute("UPDATE edits SET done = 0 WHERE done = 1")
-    with pytest.raises(InvalidArgument, match="nothing to undo"):
+    with pytest.raises(NotUndone, match="nothing to undo"):
         house.tidy.undo()
 
 
@@ -134,7 +134,7 @@ def test_an_edit_that_was_not_written_is_not_made(house: House, *, is_killed: bo
         changed = hash_bytes(rent.replace(old, new))
         house.tidy.store.begin_edit(Edit(0, made.id, "MEMORY.md", 0, old, new, changed, done=0))
     assert [each.id for each in house.find("proposed")] == [made.id]
-    with pytest.raises(InvalidArgument, match="nothing to undo"):
+    with pytest.raises(NotUndone, match="nothing to undo"):
         house.tidy.undo()
     assert house.read("MEMORY.md") == rent
 
@@ -167,7 +167,7 @@ def test_an_undo_that_was_killed_gives_back_a_shortened_line_once(house: House) 
     house.tidy.undo()
     with house.tidy.store.write() as connection:  # as if killed before the undo was recorded
         connection.execute("UPDATE edits SET done = 1")
-    with pytest.raises(InvalidArgument, match="nothing to undo"):
+    with pytest.raises(NotUndone, match="nothing to undo"):
         house.tidy.undo()
     assert house.read("MEMORY.md").decode() == "- Rent: £410 a month, paid by Bo\n"
 
