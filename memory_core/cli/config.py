@@ -36,7 +36,7 @@ from memory_core.errors import (
 )
 from memory_core.hosts.install import changes
 from memory_core.plugin.memory import Memory
-from memory_core.sources.roots import advise_workspace, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_layers, explain_no_workspace
 from memory_core.tools import schemas
 
 log = logging.getLogger(__name__)
@@ -307,6 +307,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
     yield from _find_backend_doubts(agent.memory.backend)
     if off := explain_off(agent):
         yield f"{off}; {off.action}"
+    yield from explain_no_layers(agent)
     if problem := explain_no_workspace(agent):
         yield f"{problem}; {advise_workspace(agent.workspace)}"
     for extra in agent.search.extra_paths:

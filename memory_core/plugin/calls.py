@@ -14,7 +14,13 @@ from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.errors import InvalidArgument
 from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
 from memory_core.sources.origins import find_origins
-from memory_core.sources.roots import advise_workspace, explain_no_workspace, is_there
+from memory_core.sources.roots import (
+    CORRECT_LAYERS,
+    advise_workspace,
+    explain_no_layers,
+    explain_no_workspace,
+    is_there,
+)
 from memory_core.sources.session_logs import SOURCE
 from memory_core.tools import items, results, schemas, scope
 from memory_core.tools.arguments import find_cited
@@ -63,6 +69,9 @@ def _search(call: ToolCall) -> dict[str, Any]:
         if not search.extra_paths or is_there(workspace):  # else they are searched without one
             told, action = [problem, *told], advise_workspace(workspace)
         result = replace(result, warning="; ".join(told) or None, action=action)
+    if lost := explain_no_layers(call.config):
+        warning = "; ".join(filter(None, (*lost, result.warning)))
+        result = replace(result, warning=warning, action=result.action or CORRECT_LAYERS)
     if result.hint is not None and search.query.explain:
         result = replace(result, hint=f"{result.hint}, or call memory_explain")
     if result.hint is not None and scope.is_main(call.context, call.config.agent):

@@ -37,7 +37,7 @@ from memory_core.records import (
 )
 from memory_core.sources.activity import Activity
 from memory_core.sources.journal import Journal
-from memory_core.sources.roots import is_there, warn_of_workspace
+from memory_core.sources.roots import diagnose_layers, is_there, warn_of_workspace
 from memory_core.text.dates import get_today
 from memory_core.threads import start_call
 from memory_core.tools import prompts, results, schemas, scope
@@ -599,7 +599,7 @@ class Memory:
         if (off := explain_off(config)) is not None:
             return [Finding("config", "warn", str(off), off.action)]
         told = [Finding("settings", "ok", f"read from {whole.file}")] if whole.file else []
-        return [*told, *self._selector(config).diagnose(), *diagnose_sharing(config)]
+        return [*told, *diagnose_layers(config), *self._selector(config).diagnose(), *diagnose_sharing(config)]
 
     def start(self, config: AgentConfig | None = None) -> None:
         """Start watching and syncing in the background; `close` ends it.

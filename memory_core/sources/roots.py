@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from unicodedata import normalize
 
-from memory_core.config.agent import AgentConfig, NamedFolder
+from memory_core.config.agent import LOCAL, PERSON, AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home, quote_words
 from memory_core.config.settings import Exclude, ExtraPath
 from memory_core.records import FileStamp, MemoryFile
@@ -100,14 +100,25 @@ def explain_no_workspace(config: AgentConfig) -> str | None:
     return find_workspace_problem(workspace)
 
 
+def explain_no_layers(config: AgentConfig) -> list[str]:
+    """Return which layers are not searched, since there is no folder; those of memory-core itself begin with their first note."""
+    lost = [each for each in config.layers if not is_there(each.workspace)]
+    return [
+        f"{str(find_workspace_problem(each.workspace)).removeprefix('the workspace ')}, so the layer {each.layer} is not searched"
+        for each in lost
+        if each.layer not in (PERSON, LOCAL) or os.path.lexists(each.workspace)
+    ]
+
+
 def warn_of_workspace(config: AgentConfig, warnings: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return warnings, and before them that there is no workspace and what to do, if there is none."""
-    problem = explain_no_workspace(config)
+    """Return warnings, and before them that there is no workspace and what to do, if there is none; so of layers."""
+    problem, warnings = explain_no_workspace(config), (*explain_no_layers(config), *warnings)
     if problem is None:
-        return (*warnings,)
+        return warnings
     return (f"{problem}; {advise_workspace(config.workspace)}", *(each for each in warnings if each != problem))
 
 
+CORRECT_LAYERS = "make the folder, or correct memory.layers"
 SUFFIX = ".md"
 WHOLE = "."  # the workspace itself, as failures name it
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes

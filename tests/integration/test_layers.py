@@ -122,6 +122,24 @@ def test_a_layer_that_cannot_be_read_is_left_out(memory: Memory, folders: dict[s
         assert "the layer 'person' is not searched" in answer["warning"]
 
 
+@pytest.mark.parametrize("place", [None, "a file"])
+def test_a_layer_without_a_folder_is_told(folders: dict[str, Path], home: Path, place: str | None) -> None:
+    lost = home / "handbok"
+    if place is not None:
+        lost.write_text(place)
+    told = f"{lost} {'does not exist' if place is None else 'is no folder'}, so the layer handbook is not searched"
+    document = {"memorySearch": {"provider": "static"}, "memory": {"layers": {"handbook": str(lost)}}}
+    with Memory(ConfigSource(document, state_dir=home / "state")) as opened:
+        answer = opened.call_tool("memory_search", {"query": "where are orders kept"})
+        assert (answer["results"][0]["path"], answer["warning"]) == ("MEMORY.md", told)
+        assert told in [each.message for each in opened.diagnose() if each.level == "warn"]
+        assert told in opened.status().warnings
+        (folders["person"] / "MEMORY.md").unlink()
+        (folders["person"] / "memory").rmdir()
+        folders["person"].rmdir()  # it begins with its first note
+        assert opened.call_tool("memory_search", {"query": "where are orders kept"})["warning"] == told
+
+
 def test_the_past_of_all_layers(memory: Memory, folders: dict[str, Path]) -> None:
     memory.sync()
     (folders["person"] / "MEMORY.md").write_text("- I write commit messages in French.\n")
