@@ -24,14 +24,14 @@ from typing import Any, NamedTuple
 
 from memory_core.atomic import append_bytes
 from memory_core.config.agent import PERSON, AgentConfig
-from memory_core.errors import InvalidArgument, MemoryCoreError, NotIndexed
+from memory_core.errors import InvalidArgument, MemoryCoreError, NotIndexed, PathRefused
 from memory_core.history.history import History
 from memory_core.history.store import rows
 from memory_core.history.store.store import PastNote, insert
 from memory_core.items.items import Items
 from memory_core.items.records import read_items, write_items
 from memory_core.records import FileKey
-from memory_core.sources import pages, writer
+from memory_core.sources import pages, roots, writer
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import open_past_no_link
 from memory_core.sources.origins import IMPORTS, find_record, pick_written
@@ -43,6 +43,7 @@ WRITTEN = "written.jsonl"
 ORIGIN = "import"  # of moments
 ReadFile = Callable[[str], bytes]  # of an export, by its name
 FREE = (None, writer.FIRST_NOTE.encode())  # where an imported note goes: no file, and what `init` has made
+NEW_TARGET = "name a new folder or ZIP file elsewhere"
 NO_EXPORT = "name what memory-core export has written; of other notes: memory-core adopt FOLDER"
 
 
@@ -75,17 +76,23 @@ def export_memory(config: AgentConfig, target: Path) -> Moved:
     """Write the notes of a workspace, its items and its history into a new folder, or a ZIP file if that is its suffix.
 
     Raises:
-        InvalidArgument: The target is there already.
+        InvalidArgument: The target is there already, named like another archive, or lies where notes are searched.
         MemoryCoreError: Something cannot be read, or the target cannot be written.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidArgument("TARGET", f"{target} is there already", action="name a new folder or ZIP file")
+        raise InvalidArgument("TARGET", f"{target} is there already", action=NEW_TARGET)
+    is_zip, name = target.suffix.lower() == ".zip", target.name.lower()
+    if not is_zip and name.endswith(tuple(each for _, ends, _ in shutil.get_unpack_formats() for each in ends)):
+        raise InvalidArgument("TARGET", f"{target} is named like an archive of another kind", action=NEW_TARGET)
+    with suppress(PathRefused):
+        pages.find_place(config, str(target.absolute() / NOTES / f"{MANIFEST}{roots.SUFFIX}"))
+        raise InvalidArgument("TARGET", f"{target} lies where notes are searched", action=NEW_TARGET)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=target.parent, prefix=".memory-core-export-") as made:
             folder = Path(made, "export")
             moved = _write_all(config, folder)
-            if target.suffix.lower() == ".zip":
+            if is_zip:
                 Path(shutil.make_archive(str(folder), "zip", folder)).replace(target)
             else:
                 if target.exists():
@@ -178,7 +185,7 @@ def import_memory(config: AgentConfig, source: Path) -> Moved:
         written = b""
         with suppress(FileNotFoundError):  # an older version has written the export
             written = pick_written(read(WRITTEN), changes)
-        found, told = read_items(read(ITEMS).decode("utf-8")), _read_history(read)
+        found, told = read_items(read(ITEMS).decode("utf-8"), ITEMS), _read_history(read)
         with closing(Items(config)) as items:
             new = items.restore(found)
         config.workspace.mkdir(parents=True, exist_ok=True)
@@ -221,6 +228,8 @@ def _open_export(source: Path) -> Iterator[ReadFile]:
     """Open an export; whatever it lacks or holds wrongly becomes one error."""
     try:
         if source.is_dir():
+            if not (source / MANIFEST).exists():
+                raise InvalidArgument("SOURCE", f"{source} holds no {MANIFEST}; it is no export", action=NO_EXPORT)
             yield partial(_read_exported, source)
         else:
             with zipfile.ZipFile(source) as archive:

@@ -208,7 +208,9 @@ class Repository:
         if code and not _LATE.search(said):
             if refusal := _REFUSED.search(said):
                 told = " ".join(_TOLD.findall(said)) or refusal[1]
-                raise SharingFailed(f"the remote does not take what is sent; it says: {told[:SHOWN_CHARS]}")
+                problem = f"the remote does not take what is sent; it says: {told[:SHOWN_CHARS]}"
+                action = "Change that at the remote, or name another one: memory-core sync init URL"
+                raise SharingFailed(problem, action=action)
             raise _unreachable("written", said)
         self._late = said
         return not code

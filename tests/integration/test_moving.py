@@ -240,7 +240,8 @@ def test_a_damaged_export_changes_nothing(home_memory: Memory, tmp_path: Path, n
     else:
         damaged.write_bytes(damaged.read_bytes()[:-20])
     with open_memory(tmp_path / "b") as other:
-        with pytest.raises(InvalidArgument, match="cannot be read as an export"):
+        told = "line 3 of items.jsonl" if name == "items.jsonl" else "cannot be read as an export"
+        with pytest.raises(InvalidArgument, match=told):
             import_memory(other.config(), tmp_path / "export")
         assert (list_all(tmp_path / "b" / "notes"), other.items.count()) == ([], 0)
 
@@ -282,9 +283,27 @@ def test_an_export_of_a_project_says_that_the_person_is_not_in_it(
         assert export_memory(person, tmp_path / "person").items == 1
 
 
-@pytest.mark.parametrize("what", ["nothing", "text", "format"])
+@pytest.mark.parametrize("target", ["a/notes/memory/moved", "a/notes/memory/../memory/moved.zip", "moved.tar.gz"])
+def test_an_export_is_a_new_folder_or_zip_file_whose_notes_are_not_searched(tmp_path: Path, target: str) -> None:
+    with open_memory(tmp_path / "a") as memory:
+        write(tmp_path / "a", NOTES)
+        before = list_all(tmp_path)
+        with pytest.raises(InvalidArgument, match=r"where notes are searched|archive of another kind"):
+            export_memory(memory.config(), tmp_path / target)
+        assert list_all(tmp_path) == before
+        assert export_memory(memory.config(), tmp_path / "a" / "notes" / "moved.2026-05-01").notes == len(NOTES)
+
+
+@pytest.mark.parametrize("what", ["nothing", "text", "format", "folder"])
 def test_what_is_no_export_is_refused(tmp_path: Path, what: str) -> None:
     source = tmp_path / "source"
+    if what == "folder":
+        source.mkdir()
+        with (
+            open_memory(tmp_path / "b") as other,
+            pytest.raises(InvalidArgument, match=r"holds no memory-core\.json; it is no export"),
+        ):
+            import_memory(other.config(), source)
     if what == "text":
         source.write_text("no export")
     elif what == "format":

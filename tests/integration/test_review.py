@@ -54,10 +54,13 @@ def test_tidy_lists_and_review_accepts_rejects_and_undoes(command: Command) -> N
     )
     assert command("review", "undo").code == command("review", "undo").code == 0
     assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
-    assert "there is nothing to undo" in command("review", "undo").error
+    undone = command("review", "undo")
+    assert (undone.code, undone.error) == (1, "memory-core: there is nothing to undo.")
     assert command("review", "never", found[3]["id"]).code == 0
     assert [each["id"] for each in command("tidy", "--json").json["proposals"]] == [found[4]["id"]]
-    assert "there is no proposal 'nonsense'" in command("review", "accept", "nonsense").error
+    assert command("review", "accept", "nonsense").error.endswith(
+        "there is no proposal 'nonsense'. Run: memory-core review"
+    )
 
 
 def test_a_line_that_is_to_go_is_shown_with_no_new_one(command: Command) -> None:
