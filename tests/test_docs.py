@@ -129,6 +129,7 @@ def test_every_example_of_a_configuration_passes_the_check(
     name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    Path("~/handbook").expanduser().mkdir(exist_ok=True)  # a layer of an example
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     assert app.run(["config", "check", str(path), "--workspace", str(SAMPLE)]) == 0

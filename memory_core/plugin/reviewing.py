@@ -177,8 +177,11 @@ class Review:
                 yield _propose(item, "pending", "It was said once, and waits to be said again or confirmed.")
         for item in self._items.list_personal():
             if not self._tidy.store.is_settled(item.id):
-                said = "You said it" if item.origin.by == "user" else f"It comes from: {item.origin.by},"
-                why = f"{said} in a private project; accepted, it holds in all of your projects."
+                by = item.origin.by
+                said = (
+                    "You said it in a private project" if by == "user" else f"A private project keeps it (origin: {by})"
+                )
+                why = f"{said}; accepted, it holds in all of your projects."
                 yield _propose(item, "personal", why)
 
 

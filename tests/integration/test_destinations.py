@@ -202,7 +202,7 @@ def test_a_private_project_gives_away_nothing_without_review(home: Path, open_in
         proposed = [each for each in review.find() if each.kind == "personal"]
         assert [(each.text, each.why[:3]) for each in proposed] == [
             ("I prefer the codename Heron for the merger.", "You"),
-            ("I call the merger Heron.", "It "),
+            ("I call the merger Heron.", "A p"),
         ]
         assert "agent" in proposed[1].why
         review.reject([each.id for each in proposed])
