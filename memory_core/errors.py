@@ -16,7 +16,7 @@ MemoryCoreError
 ├── SharingFailed               notes cannot be synced with those of other machines
 │   └── RemoteUnreachable       the remote does not answer, or refuses the credentials; it is tried again
 ├── TextInUse                   a text cannot be purged from the past while something that stands holds it
-├── NotUndone                   what was accepted or rejected last cannot be taken back, or there is nothing
+├── NotUndone                   the last decision about a proposal cannot be taken back, or there is none
 ├── StoreError                  the index file cannot be used
 │   ├── StoreCorrupt            it is no database of memory-core, or damaged
 │   ├── StoreTooNew             a newer version of memory-core wrote it
@@ -239,7 +239,7 @@ class TextInUse(MemoryCoreError):
 
 
 class NotUndone(MemoryCoreError):
-    """What was accepted or rejected last cannot be taken back, or there is nothing."""
+    """The last decision about a proposal cannot be taken back, or there is none."""
 
 
 class StoreError(MemoryCoreError):

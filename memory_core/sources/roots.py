@@ -16,7 +16,7 @@ from unicodedata import normalize
 from memory_core.config.agent import LOCAL, PERSON, AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home, quote_words
 from memory_core.config.settings import Exclude, ExtraPath
-from memory_core.records import FileStamp, MemoryFile
+from memory_core.records import FileStamp, Finding, MemoryFile
 from memory_core.sources.refusals import EXCLUDED, FOLDER, HIDDEN, NOT_MARKDOWN, OUTSIDE, SYMLINK, UNFIT_NAME, is_unfit
 from memory_core.sources.vaults import Vault, find_vaults
 from memory_core.text.markdown import is_markdown
@@ -108,6 +108,12 @@ def explain_no_layers(config: AgentConfig) -> list[str]:
         for each in lost
         if each.layer not in (PERSON, LOCAL) or os.path.lexists(each.workspace)
     ]
+
+
+def diagnose_layers(config: AgentConfig) -> list[Finding]:
+    """Return a finding for each of those."""
+    lost = explain_no_layers(config)
+    return [Finding(subject="layers", level="warn", message=each, action=CORRECT_LAYERS) for each in lost]
 
 
 def warn_of_workspace(config: AgentConfig, warnings: Sequence[str] = ()) -> tuple[str, ...]:
