@@ -193,7 +193,7 @@ SECTION_SIGN = re.compile(r"^§[ \t]*$", re.MULTILINE)  # stands alone on a line
 MARK = "%%"
 CODE_KINDS = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
 _CODE_OR_MARK = r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|%%"
-_QUOTE = re.compile(r"\A(?: {0,3}> ?)+")
+_QUOTE = re.compile(r"\A(?: {0,3}+> ?+)++")
 _IN_COMMENT = re.compile(_CODE_OR_MARK)
 _OUTSIDE = re.compile(rf"{_CODE_OR_MARK}|\$\$(?:.|\n(?![ \t>]*\n))*?\$\$")
 
