@@ -377,7 +377,11 @@ def _greets(line: str) -> bool:
 
 
 _WORD = re.compile(r"\w+")
-_SMALL_START = re.compile(r"(?<=[^\W_]{3}[.!?])\s+(?=[a-zß-ÿ])")
+# "Ca. three" is no end of a sentence, but "from now on. can you" is one, and "they said no. I" is.
+_SMALL_START = re.compile(
+    r"(?:(?<=[^\W_]{3}\.)|(?<=\w[!?])|(?<= (?:[dgst]o|on|in|up|it|us|me|be|we|so|es|du|an|um|zu|ja|tu|va|te|la|yo|ya)\.))"
+    r"\s+(?=[a-zß-ÿ])|(?<= no\.)\s+(?=[^\W\d_])"
+)
 _LIST_MARK = re.compile(r"^\s*(?:[-–*+•]|\d{1,2}[.)])\s+")
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _QUOTED_SENTENCES = re.compile(
@@ -397,16 +401,18 @@ class Sentence:
         before: The sentence before it in the message; "" if it is the first.
         whole: As it was written.
         asked_to_keep: The user has asked that it be remembered; then it may be several sentences.
+        dictated: It stands behind the request for a letter, of which it may be a part.
     """
 
     text: str
     before: str = ""
     whole: str = ""
     asked_to_keep: bool = False
+    dictated: bool = False
 
 
 def split_sentences(message: str) -> Iterator[Sentence]:
-    """Yield the sentences of a message in order, up to the first that begins a story, a mail or a pasted text."""
+    """Yield the sentences of a message in order, up to the first that begins a story or a pasted text."""
     told = [part for each in resolve_orders(list(_list_texts(message))[:MAX_SENTENCES]) for part in _cut_small(each)]
     aside, taken_back, before = _compile("aside"), _compile("taken_back"), ""
     for number, each in enumerate(told):
@@ -415,7 +421,7 @@ def split_sentences(message: str) -> Iterator[Sentence]:
         bare = _bare(text)
         unwanted = _compile("not_to_keep").match(text) or taken_back.match(text) or taken_back.match(following)
         if bare and not unwanted and not aside.fullmatch(text):
-            yield Sentence(bare, before, text, kept)
+            yield Sentence(bare, before, text, kept, each.dictated)
             before = bare
 
 
@@ -436,13 +442,13 @@ def capitalize(text: str) -> str:
 
 def _list_texts(message: str) -> Iterator[Utterance]:
     """Yield sentences as they stand."""
-    paragraph = 0
+    paragraph, dictated = 0, False
     for raw in _drop_pasted(FENCED.sub("\n", message)):
         paragraph += not raw.strip()
         line = " ".join(_QUOTED_SENTENCES.sub(" ", _LIST_MARK.sub("", raw)).replace("’", "'").split())
         if PASTED_LINE.search(line):
             continue
-        for text in _cut_sentences(line):
+        for text in (_cut_loosely if _compile("letter").search(line) else cut_sentences)(line):
             request = _compile("request_behind").search(text)
             told = text[: request.start()] if request else text
             fiction = _compile("fiction").search(told)
@@ -450,14 +456,20 @@ def _list_texts(message: str) -> Iterator[Utterance]:
                 fiction and not told[: fiction.start()].strip().lower().endswith("remember that")
             ):
                 return
+            if letter := _compile("letter").search(told):
+                if ":" in told[letter.end() :]:
+                    return
+                if before := told[: letter.start()].strip(" ,;–—-"):
+                    yield Utterance(before, paragraph, dictated=dictated)
+                dictated, told = True, told[letter.end() :].partition(", ")[2]
             quoted = sum(len(found[0]) for found in _QUOTED.finditer(told))
-            if len(told) <= MAX_CHARS and quoted <= 0.4 * len(told) and not _ELLIPSIS_END.search(told):
-                yield Utterance(told, paragraph)
-            if request is not None and _compile("fiction").search(request[0]):
+            if told and len(told) <= MAX_CHARS and quoted <= 0.4 * len(told) and not _ELLIPSIS_END.search(told):
+                yield Utterance(told, paragraph, dictated=dictated)
+            if request is not None and any(_compile(name).search(request[0]) for name in ("fiction", "letter")):
                 return
 
 
-def _cut_sentences(line: str) -> list[str]:
+def cut_sentences(line: str) -> list[str]:
     """Return the sentences of a line."""
     places = [0, *find_sentence_starts(line, 0, len(line)), len(line)]
     return [text for start, end in pairwise(places) if (text := line[start:end].strip())]
@@ -465,7 +477,7 @@ def _cut_sentences(line: str) -> list[str]:
 
 def _cut_loosely(line: str) -> list[str]:
     """Return the sentences of a line, those that begin with a small letter included."""
-    return [part for text in _cut_sentences(line) for part in _SMALL_START.split(text)]
+    return [part for text in cut_sentences(line) for part in _SMALL_START.split(text)]
 
 
 def _cut_small(told: Utterance) -> list[Utterance]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.completions import Message, call_within, count_tokens, read_arguments
 from memory_core.errors import InvalidArgument
-from memory_core.items.capture.exchange import Exchange, Turn, list_own_words, read_exchange
+from memory_core.items.capture.exchange import Exchange, Turn, capitalize, list_own_words, read_exchange
 from memory_core.items.capture.rules import FoundFact, apply_correction, find_facts
 from memory_core.items.likeness import find_taken_back, list_words, stem, takes_back
 from memory_core.items.records import Draft, Memorized, Reason, RefusedFact, check_draft
@@ -122,7 +122,9 @@ def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) 
                 )
                 break
         else:
-            if found and found[-1].turn == fact.turn:
+            if fact.short.spelt:
+                found.append(replace(fact, content=capitalize(fact.content), short=None))
+            elif found and found[-1].turn == fact.turn:
                 found.pop()  # which it corrects, nobody knows how
     return found
 

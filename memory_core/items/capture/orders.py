@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_core.items.grammar import compile_pattern, read_words
 
@@ -31,11 +31,13 @@ class Utterance:
         text: As it was written.
         paragraph: The number of its paragraph.
         ordered: The user has ordered that it be remembered.
+        dictated: It stands behind the request for a letter, of which it may be a part.
     """
 
     text: str
     paragraph: int
     ordered: bool = False
+    dictated: bool = False
 
 
 def resolve_orders(sentences: Iterable[Utterance]) -> list[Utterance]:
@@ -89,17 +91,17 @@ def _cut(sentence: Utterance) -> Iterator[Utterance | _Order]:
         if found.start() < begin:
             continue
         if before := text[begin : found.start()].strip(_LOOSE):
-            yield Utterance(before, sentence.paragraph)
+            yield replace(sentence, text=before)
         reason = _REASON.match(text, found.end())
         yield _Order(reason[0] if reason else "", sentence.paragraph)
         begin = reason.end() if reason else found.end()
     rest = text[begin:].strip()
     leading = compile_pattern("orders", "leading").search(rest)
     if leading is None:
-        yield from [Utterance(rest, sentence.paragraph)] if rest else []
+        yield from [replace(sentence, text=rest)] if rest else []
         return
     if before := rest[: leading.start()].strip(_LOOSE):
-        yield Utterance(before, sentence.paragraph)
+        yield replace(sentence, text=before)
     yield _Order("", sentence.paragraph, leads=True)
 
 

@@ -8,17 +8,19 @@ blue one", is completed with the fact that it corrects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from memory_core.items.capture import exchange
 from memory_core.items.grammar import compile_pattern, list_kinds, read_words
 from memory_core.items.likeness import find_taken_back
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
+from memory_core.text.periods import find_either, names_day
+from memory_core.text.spelling import measure_distance
 from memory_core.text.tense import tells_end
 from memory_core.text.terms import detect_language
 
@@ -45,11 +47,13 @@ class ShortCorrection:
         new: The value that holds.
         old: The value that does not hold; None if it was not named.
         one: It says "the blue one": the value is said of a thing.
+        spelt: It tells how a name is spelt, and is understood by itself.
     """
 
     new: str
     old: str | None = None
     one: bool = False
+    spelt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +87,10 @@ def read_short_correction(sentence: str) -> ShortCorrection | None:
     new, old = found["new"].strip(".,:'"), (found["old"] or "").strip(".,:'")
     if not new or {new.lower(), old.lower()} & read_words("messages", "no_value").keys():
         return None
-    return ShortCorrection(new, old or None, one=found["one"] is not None)
+    names = old and all(_find_sort(each) is _SORTS[-1] for each in (new, old))
+    most = (max(len(new), len(old)) + 1) // 2
+    spelt = found["letter"] or (names and found["named"] and measure_distance(new, old, most) <= most)
+    return ShortCorrection(new, old or None, one=found["one"] is not None, spelt=bool(spelt))
 
 
 def apply_correction(correction: ShortCorrection, fact: str, heard: Iterable[str]) -> str | None:
@@ -115,17 +122,20 @@ def change_instruction(correction: str, standing: str) -> str | None:
     shared = [word.lower() for word in new[:-1]]
     if not shared or new[-1].lower() in held or not set(shared) <= set(held) or shared[-1:] != held[-2:-1]:
         return None
-    sort, older = (next((each for each in _SORTS if each.fullmatch(value)), None) for value in (new[-1], old[-1]))
+    sort, older = map(_find_sort, (new[-1], old[-1]))
     return f"{' '.join(old[:-1])} {new[-1]}." if sort is not None and sort is older else None
+
+
+def _find_sort(value: str) -> re.Pattern[str] | None:
+    return next((each for each in _SORTS if each.fullmatch(value)), None)
 
 
 def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | None:
     """Return the only word of a fact that may be meant; None if there are several, or none."""
     new = correction.new
-    sorts: Sequence[list[str]] = [
-        [word for word in _VALUE.findall(fact[1:]) if sort.fullmatch(word)] for sort in _SORTS if sort.fullmatch(new)
-    ]
-    words = sorts[0] if sorts else _MODIFIER.findall(fact) if correction.one else []
+    sort = _find_sort(new)
+    others = _MODIFIER.findall(fact) if correction.one else []
+    words = [word for word in _VALUE.findall(fact[1:]) if sort.fullmatch(word)] if sort else others
     meant = {word for word in words if word.lower() in said and word.lower() != new.lower()}
     return meant.pop() if len(meant) == 1 else None
 
@@ -133,38 +143,18 @@ def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | N
 _NO_ITEMS: Mapping[str, str] = {}
 _NOISES = ("deixis", "question", "joke")
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
+MAX_QUESTION_WORDS, MAX_ANSWER_WORDS = 20, 15  # of a question of the assistant that makes a fact of its answer
 LANGUAGE_WORDS = 8  # of a message, from which its language is not taken for another
 _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
 _FULL_NAME = re.compile(r"[A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜÉ][\w'-]+)*")
 _SUBJECT_PRONOUN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+_DIGIT = re.compile(r"\d")
 _INFINITIVE = re.compile(r"^(not|never) to ", re.IGNORECASE)
 _IMPERATIVES = {"not": "do not ", "never": "never "}
 _ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
 _ENGLISH = re.compile(r"\b(?:I|we|my|our|the|is|are)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
-# Days that a sentence names by their distance from the day on which it is said.
-_DAYS = {
-    "today": 0,
-    "tonight": 0,
-    "tomorrow": 1,
-    "the day after tomorrow": 2,
-    "yesterday": -1,
-    "the day before yesterday": -2,
-    "heute": 0,
-    "morgen": 1,
-    "übermorgen": 2,
-    "gestern": -1,
-    "vorgestern": -2,
-    "mañana": 1,
-    "pasado mañana": 2,
-    "demain": 1,
-    "après-demain": 2,
-}
-# "Jeden Morgen" and "por la mañana" name a part of the day.
-_NEAR = re.compile(
-    rf"(?<!jeden )(?<!diesen )(?<!heute )(?<!am )(?<!cada )(?<!esta )(?<!la )\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE
-)
 _NAME = re.compile(
     r"(?<=[a-z,:] )(?!I\b|I'|(?:OK|TODO|API|URL|JSON|CSV|HTML|CSS|SQL|PDF|IDE)\b)[A-ZÄÖÜÉ][\w'-]*\w"
     r"|^(?!(?:I|We|My|Our|The|There|He|She|They|It|An?)\b)[A-Z][a-z]+(?= (?:is|was|has|handles|manages|leads|took|left|runs|lives"
@@ -187,18 +177,23 @@ def find_facts(
         time_zone: Its clock tells the day from which "tomorrow" is counted; see `get_today`.
         standing: The standing preferences, each with the id of its item.
     """
-    problem, known = "", dict(standing)
+    earlier, known = list[str](), dict(standing)
     spoken = _find_language(" ".join(exchange.list_own_words(turn.text) for turn in turns if turn.speaker == "user"))
     for number, turn in enumerate(turns):
         if turn.speaker != "user" or turn.has_secret:
             continue
         language = _find_language_beside(exchange.list_own_words(turn.text), spoken)
-        solved, problem = _find_solution(turn.text, language or spoken, problem)
+        said = [sentence.text for sentence in exchange.split_sentences(turn.text)]
+        solved = _find_solution(said, language or spoken or "en", earlier)
+        earlier += said
         if not turn.new:
             continue
+        asked = _find_question(turns[:number])
         said_at = now if turn.said_at is None else turn.said_at
         stated = [
-            fact for fact in _join_pronouns(turn.text, language, known) if fact.content.rstrip(".!") not in solved
+            fact
+            for fact in _join_pronouns(turn.text, language, known, asked)
+            if fact.content.rstrip(".!") not in solved
         ]
         for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
             if fact.kind == "preference":
@@ -207,22 +202,32 @@ def find_facts(
             yield replace(fact, content=content, said_at=turn.said_at, turn=number)
 
 
-def _find_solution(message: str, language: str | None, problem: str) -> tuple[str, str]:
-    """Return a problem and what a message says of how it was solved, and the last problem that was told.
+def _find_solution(sentences: Sequence[str], language: str, earlier: Sequence[str]) -> str:
+    """Return a problem and what a message says of how it was solved; "" if it says nothing of that.
 
     Args:
-        message: Its sentences may tell a problem, too.
-        language: Of the message; None if it is unknown.
-        problem: The last one of the messages before; "" if they told none.
+        sentences: Those of the message; they may tell a problem, too.
+        language: Of the message.
+        earlier: The user's sentences before it.
     """
-    tells_problem, solved = compile_pattern(language or "en", "problem"), list[str]()
-    for text in (sentence.text for sentence in exchange.split_sentences(message)):
-        names_cause = compile_pattern(language or "en", "cause").search(text)
-        if (problem or names_cause) and _tells_solution(text, language or "en") and not _find("doubt", text):
-            solved = [*(solved or filter(None, [problem])), text]
-        elif tells_problem.search(text):
-            problem = text
-    return " ".join(_end(exchange.capitalize(each)) for each in solved), problem
+    solved, told = list[str](), list[str]()
+    for text in sentences:
+        if _tells_solution(text, language) and not _find("doubt", text):
+            problem = _find_problem(text, earlier, told, language)
+            if solved or problem or compile_pattern(language, "cause").search(text):
+                leading = told[-1:] if told and _count_words(told[-1]) >= MIN_WORDS else []  # "the belt was loose"
+                solved += [each for each in (problem, *leading, text) if each and (each != problem or not solved)]
+        if "?" not in text:
+            told.append(text)
+    return " ".join(_end(exchange.capitalize(each)) for each in dict.fromkeys(solved))
+
+
+def _find_problem(solution: str, earlier: Sequence[str], told: Sequence[str], language: str) -> str:
+    """Return the last sentence that tells a problem, or else one before the message about a thing that the solution names."""
+    tells_problem = compile_pattern(language, "problem").search
+    things = {found[1].lower() for found in compile_pattern("messages", "thing").finditer(solution)}
+    named = (each for each in reversed(earlier) if things & {*_WORD.findall(each.lower())})
+    return next(filter(tells_problem, reversed([*earlier, *told])), next(named, ""))
 
 
 def _find_language(text: str) -> str | None:
@@ -238,8 +243,49 @@ def _find_language_beside(message: str, spoken: str | None) -> str | None:
     return spoken if detect_language(message) in (None, spoken) else None
 
 
-def _join_pronouns(message: str, language: str | None, standing: Mapping[str, str]) -> Iterator[FoundFact]:
-    """Yield the facts of a message; a sentence about somebody whom the fact before it names stands in one fact with it."""
+def _find_question(turns: Sequence[exchange.Turn]) -> tuple[str, str]:
+    """Return the questions with which the assistant ends the last turn, and the sentence to which they refer."""
+    if not turns or turns[-1].speaker != "assistant":
+        return "", ""
+    told = [text for line in turns[-1].text.split("\n") for text in exchange.cut_sentences(line)]
+    asked = " ".join(reversed([*takewhile(lambda text: text.endswith("?"), reversed(told))]))
+    refers = compile_pattern("messages", "referring").search(asked)
+    said = [*exchange.split_sentences(turns[-2].text)] if refers and len(turns) > 1 else []
+    return asked, _end(exchange.capitalize(said[-1].text)) if said else ""
+
+
+def _read_answer(asked: tuple[str, str], answer: str, language: str | None) -> FoundFact | None:
+    """Return an answer behind its question, if that is about the user's world: when, where, how old, or by which name."""
+    question, topic = asked
+    words = _count_words(question), _count_words(answer)
+    doubted = _find("doubt", answer) or (language in LANGUAGES and compile_pattern(language, "doubt").search(answer))
+    if words[0] > MAX_QUESTION_WORDS or words[1] > MAX_ANSWER_WORDS or "?" in answer or doubted:
+        return None
+    for kind, holds in _ANSWERS.items():
+        if compile_pattern("messages", "asked", kind).search(question) and holds(answer):
+            return FoundFact(content=f"{topic} {question} {_end(exchange.capitalize(answer))}".strip())
+    return None
+
+
+# What an answer must hold, by the kind of its question.
+_ANSWERS: Mapping[str, Callable[[str], object]] = {
+    "date": names_day,
+    "name": re.compile(r"(?:^|\s)[A-ZÄÖÜÉÁÍÓÚ]\w{2,}").search,
+    "number": _DIGIT.search,
+}
+
+
+def _join_pronouns(
+    message: str, language: str | None, standing: Mapping[str, str], asked: tuple[str, str]
+) -> Iterator[FoundFact]:
+    """Yield the facts of a message; a sentence about somebody whom the fact before it names stands in one fact with it.
+
+    Args:
+        message: Its first sentence may be an answer.
+        language: Of the message; None if it is unknown.
+        standing: See `find_facts`.
+        asked: See `_find_question`.
+    """
     held: FoundFact | None = None
     last = ""
     sentences = exchange.split_sentences(message)
@@ -249,7 +295,10 @@ def _join_pronouns(message: str, language: str | None, standing: Mapping[str, st
             held = None
             continue
         continues = follows and held is not None and _continues(sentence.text, held.content)
-        found = next(_list_facts(sentence, language, standing, continues=continues), None)
+        found = None if sentence.before else _read_answer(asked, sentence.text, language)
+        found = found or next(_list_facts(sentence, language, standing, continues=continues), None)
+        if found is not None and sentence.dictated and not sentence.asked_to_keep:
+            found = replace(found, tier="pending")
         if held is not None and found is not None and continues:
             held, last = replace(held, content=f"{_end(held.content)} {found.content}"), sentence.text
         elif found is not None:
@@ -316,7 +365,9 @@ def _list_facts(
         yield FoundFact(content=exchange.capitalize(text), kind=read[0] if read else _name_kind(text))
     unknown = LANGUAGES if language is None and not _ENGLISH.search(text) else ()
     for each in (language,) if language in LANGUAGES else unknown:
-        if (stated := _read_foreign(text, each)) is not None:
+        them = compile_pattern(each, "them").search(f"{sentence.before} {text}")
+        named = _read_foreign(f"{them['who']} {them['told']}", each) if them else None
+        if (stated := named or _read_foreign(text, each)) is not None:
             about_them = not continues and compile_pattern("messages", "about_them").search(stated[1])
             told = f"{sentence.before} {stated[1]}" if about_them and sentence.before else stated[1]
             yield FoundFact(content=exchange.capitalize(told), kind=stated[0])
@@ -509,7 +560,7 @@ def _name_subject(text: str, before: str) -> str | None:
 
 
 def _end(text: str) -> str:
-    return text if text.endswith((".", "!", "。")) else f"{text}."
+    return text if text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
 def resolve_days(text: str, day: date) -> str:
@@ -520,13 +571,11 @@ def resolve_days(text: str, day: date) -> str:
         day: On which it was said.
     """
 
-    def put_date(found: re.Match[str]) -> str:
-        return f"{found[0]} ({(day + timedelta(days=_DAYS[found[0].lower()])).isoformat()})"
-
-    dated, count = _NEAR.subn(put_date, text)
-    if count or not _find("unclear_day", text):
-        return dated
-    return f"{dated.rstrip('.')} (said on {day.isoformat()})."
+    for found, later in find_either(_drop_place(text), day):
+        is_near = found.period == later.period and not (found.is_date or found.is_holiday or _DIGIT.search(found.text))
+        if is_near and (found.is_day or found.period.last == day) and not _find("unclear_day", found.text):
+            text = text.replace(found.text, f"{found.text} ({found.period.first.isoformat()})", 1)
+    return f"{text.rstrip('.')} (said on {day.isoformat()})." if _find("unclear_day", text) else text
 
 
 # ---- German, French and Spanish.
@@ -581,7 +630,8 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
         if last - first + 1 < len(clauses) and not compile_pattern(language, "back").search(clause):
             sentence = ", ".join(clauses[first : last + 1])
         return "correction" if corrects and kind in ("fact", "preference") else kind, sentence
-    return None
+    whole = None if unsaid.search(sentence) else next(_list_kinds(sentence, language, said=True), None)
+    return (whole, sentence) if whole else None  # "our new dentist, Dr. Lind, has moved to Ghent"
 
 
 def _list_kinds(clause: str, language: str, *, said: bool) -> Iterator[str]:
