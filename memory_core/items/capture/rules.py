@@ -249,6 +249,9 @@ def _find_question(turns: Sequence[exchange.Turn]) -> tuple[str, str]:
         return "", ""
     told = [text for line in turns[-1].text.split("\n") for text in exchange.cut_sentences(line)]
     asked = " ".join(reversed([*takewhile(lambda text: text.endswith("?"), reversed(told))]))
+    heard = " ".join([*(turn.text for turn in turns if turn.speaker == "user"), asked])
+    if not asked or compile_pattern("messages", "invented").search(heard):
+        return "", ""
     refers = compile_pattern("messages", "referring").search(asked)
     said = [*exchange.split_sentences(turns[-2].text)] if refers and len(turns) > 1 else []
     return asked, _end(exchange.capitalize(said[-1].text)) if said else ""
