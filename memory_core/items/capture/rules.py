@@ -19,7 +19,7 @@ from memory_core.items.grammar import compile_pattern, list_kinds, read_words
 from memory_core.items.likeness import find_taken_back
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
-from memory_core.text.periods import find_either, names_day
+from memory_core.text.periods import find_either, names_day, names_weekday
 from memory_core.text.spelling import measure_distance
 from memory_core.text.tense import tells_end
 from memory_core.text.terms import detect_language
@@ -245,16 +245,19 @@ def _find_language_beside(message: str, spoken: str | None) -> str | None:
 
 def _find_question(turns: Sequence[exchange.Turn]) -> tuple[str, str]:
     """Return the questions with which the assistant ends the last turn, and the sentence to which they refer."""
-    if not turns or turns[-1].speaker != "assistant":
+    if not turns or turns[-1].speaker != "assistant" or turns[-1].has_secret:
         return "", ""
     told = [text for line in turns[-1].text.split("\n") for text in exchange.cut_sentences(line)]
     asked = " ".join(reversed([*takewhile(lambda text: text.endswith("?"), reversed(told))]))
-    heard = " ".join([*(turn.text for turn in turns if turn.speaker == "user"), asked])
-    if not asked or compile_pattern("messages", "invented").search(heard):
+    heard = (asked, *(turn.text for turn in turns if turn.speaker == "user")) if asked else ()
+    if not asked or any(map(compile_pattern("messages", "invented").search, heard)):
         return "", ""
     refers = compile_pattern("messages", "referring").search(asked)
-    said = [*exchange.split_sentences(turns[-2].text)] if refers and len(turns) > 1 else []
-    return asked, _end(exchange.capitalize(said[-1].text)) if said else ""
+    before = turns[-2] if refers and len(turns) > 1 else None
+    if before and before.has_secret:
+        return "", ""
+    said = [*exchange.split_sentences(before.text)] if before and before.speaker == "user" else []
+    return asked, _end(exchange.capitalize(said[-1].text)) if said and _count_words(said[-1].text) >= MIN_WORDS else ""
 
 
 def _read_answer(asked: tuple[str, str], answer: str, language: str | None) -> FoundFact | None:
@@ -272,9 +275,9 @@ def _read_answer(asked: tuple[str, str], answer: str, language: str | None) -> F
 
 # What an answer must hold, by the kind of its question.
 _ANSWERS: Mapping[str, Callable[[str], object]] = {
-    "date": names_day,
-    "name": re.compile(r"(?:^|\s)[A-ZÄÖÜÉÁÍÓÚ]\w{2,}").search,
-    "number": _DIGIT.search,
+    "date": lambda answer: names_day(answer) and not compile_pattern("messages", "denied").search(answer),
+    "name": lambda answer: compile_pattern("messages", "named_answer").search(answer),
+    "number": lambda answer: compile_pattern("messages", "aged_answer").search(answer),
 }
 
 
@@ -368,8 +371,11 @@ def _list_facts(
         yield FoundFact(content=exchange.capitalize(text), kind=read[0] if read else _name_kind(text))
     unknown = LANGUAGES if language is None and not _ENGLISH.search(text) else ()
     for each in (language,) if language in LANGUAGES else unknown:
-        them = compile_pattern(each, "them").search(f"{sentence.before} {text}")
-        named = _read_foreign(f"{them['who']} {them['told']}", each) if them else None
+        beside = f"{sentence.before} " if sentence.before else ""
+        them = compile_pattern(each, "them").search(f"{beside}{text}")
+        named = (
+            _read_foreign(f"{them['who']} {them['told']}", each) if them and them.start("told") >= len(beside) else None
+        )
         if (stated := named or _read_foreign(text, each)) is not None:
             about_them = not continues and compile_pattern("messages", "about_them").search(stated[1])
             told = f"{sentence.before} {stated[1]}" if about_them and sentence.before else stated[1]
@@ -574,10 +580,17 @@ def resolve_days(text: str, day: date) -> str:
         day: On which it was said.
     """
 
+    at = 0
     for found, later in find_either(_drop_place(text), day):
         is_near = found.period == later.period and not (found.is_date or found.is_holiday or _DIGIT.search(found.text))
-        if is_near and (found.is_day or found.period.last == day) and not _find("unclear_day", found.text):
-            text = text.replace(found.text, f"{found.text} ({found.period.first.isoformat()})", 1)
+        start = text.find(found.text, at)
+        weekday = any(names_weekday(found.text, number, found.language) for number in range(7))  # "passe vendredi"
+        if start < 0 or not is_near or weekday or _find("unclear_day", found.text):
+            continue
+        if found.is_day or found.period.last == day:
+            at = start + len(found.text)
+            dated = f"{text[:at]} ({found.period.first.isoformat()})"
+            text, at = f"{dated}{text[at:]}", len(dated)
     return f"{text.rstrip('.')} (said on {day.isoformat()})." if _find("unclear_day", text) else text
 
 

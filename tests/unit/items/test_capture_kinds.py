@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
+from memory_core.items.capture.rules import resolve_days
 from memory_core.items.items import Items
 
 MARCH_10 = datetime(2026, 3, 10, 12).astimezone().timestamp()
@@ -173,3 +174,70 @@ def test_a_fact_beside_a_request_is_kept_by_itself(tmp_path: Path, said: str, ke
 )
 def test_what_is_past_or_said_by_others_or_asked_is_not_kept(tmp_path: Path, said: str) -> None:
     assert learn(tmp_path, said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("hints?", "A: Where do you live?", "Please stop asking"),
+        ("hints?", "A: Where do you live?", "Rosa lives in Oban"),
+        ("Tipps?", "A: Wo wohnst du?", "Das ist meine Sache"),
+        ("hints?", "A: When is the regatta?", "not on 4 June"),
+        ("Tipps?", "A: Wie alt ist deine Nichte?", "Das sind 3 Fragen"),
+        ("the key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789", "A: When does it end?", "4 June"),
+    ],
+)
+def test_a_reply_that_answers_nothing_is_not_kept_as_an_answer(tmp_path: Path, said: tuple[str, ...]) -> None:
+    assert not any("?" in content for content, _ in learn(tmp_path, *said))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "der Neffe meiner Tante, er liebt Opern",
+        "ein Geschenk für meine Tante? er liebt Opern",
+        "un cadeau pour le neveu de ma tante ? il adore l'opéra",
+        "un regalo para el sobrino de mi tía? vive en Vigo",
+    ],
+)
+def test_what_is_said_of_somebody_else_is_not_said_of_the_relative(tmp_path: Path, said: str) -> None:
+    told = [content.lower() for content, _ in learn(tmp_path, said)]
+    assert not any(each.startswith(("meine", "ma tante", "mi tía")) for each in told)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Linux ist montags langsam",
+        "Linux est lent le lundi",
+        "Linux va lento los lunes",
+        "le film passe vendredi, on y va ?",
+        "der Film läuft am Freitag, kommst du?",
+        "la película es el viernes, ¿vienes?",
+        "tu das bitte nie wieder",
+        "ne fais plus jamais ça s'il te plaît",
+        "pon eso en rojo, siempre no",
+        "dis-moi pourquoi il est toujours fermé",
+        "si Rosa es vegana, nada de leche",
+        "the minutes are from Tuesday, translate them",
+        "unser erfundener Laden heißt Möwe und öffnet montags. ein Logo bitte",
+        "mon oncle disait toujours que la mer porte conseil",
+    ],
+)
+def test_what_is_of_the_moment_or_invented_is_not_kept(tmp_path: Path, said: str) -> None:
+    assert learn(tmp_path, said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("today's tea is hot and today's soup red", "today's (2026-03-10) tea is hot and today's (2026-03-10) soup red"),
+        (
+            "the day after tomorrow we sail, tomorrow we rest",
+            "the day after tomorrow (2026-03-12) we sail, tomorrow (2026-03-11) we rest",
+        ),
+        ("le bac passe vendredi", "le bac passe vendredi"),
+    ],
+)  # fmt: skip
+def test_each_near_day_gets_its_date(said: str, kept: str) -> None:
+    assert resolve_days(said, date(2026, 3, 10)) == kept
