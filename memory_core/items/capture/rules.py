@@ -147,6 +147,7 @@ MAX_QUESTION_WORDS, MAX_ANSWER_WORDS = 20, 15  # of a question of the assistant 
 LANGUAGE_WORDS = 8  # of a message, from which its language is not taken for another
 _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
 _FULL_NAME = re.compile(r"[A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜÉ][\w'-]+)*")
+_PLACE_BEFORE = re.compile(r"\b(?:in|at|to|from|near|on) \Z", re.IGNORECASE)  # whom nobody means by "he" or "she"
 _SUBJECT_PRONOUN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
@@ -560,7 +561,11 @@ def _name_subject(text: str, before: str) -> str | None:
     """Return a sentence with the name of the person for its pronoun, from the words before it; None if they name nobody."""
     if not exchange.begins_with_pronoun(text) or text.lower().startswith("it's"):
         return text
-    names = list(_NAME.finditer(before))
+    names = [
+        found
+        for found in _NAME.finditer(before)
+        if not _PLACE_BEFORE.search(before, max(found.start() - 6, 0), found.start())
+    ]
     relatives = list(_compile("relative").finditer(before))
     if not _SUBJECT_PRONOUN.match(text) or not (names or relatives):
         return None

@@ -241,3 +241,10 @@ def test_what_is_of_the_moment_or_invented_is_not_kept(tmp_path: Path, said: str
 )  # fmt: skip
 def test_each_near_day_gets_its_date(said: str, kept: str) -> None:
     assert resolve_days(said, date(2026, 3, 10)) == kept
+
+
+def test_a_place_is_nobody_that_he_stands_for(tmp_path: Path) -> None:
+    told = [
+        content for content, _ in learn(tmp_path, "Which bus goes there? Owen starts school in Bergen, he's my cousin")
+    ]
+    assert not any(each.startswith("Bergen") for each in told)
