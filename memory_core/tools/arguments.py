@@ -19,7 +19,7 @@ from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.errors import InvalidArgument, PathRefused, expect
 from memory_core.records import Access, CallContext
 from memory_core.sources import pages
-from memory_core.text.markdown import is_markdown
+from memory_core.text.markdown import SUFFIXES, is_markdown
 
 Schema = Mapping[str, Any]
 
@@ -174,15 +174,15 @@ class Citation(NamedTuple):
     as_of: str | None = None
 
 
-_SUFFIX = r"(?:(?<=\.md)|(?<=\.mdx)|(?<=\.markdown))"
+_SUFFIX = f"(?:{'|'.join(f'(?<={re.escape(suffix)})' for suffix in SUFFIXES)})"
 # `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints them; behind a path to Markdown also
 # `:3:1`, `, L3-L4` and ` (lines 3-4)`, as editors and models write: it ends with its suffix, so that no note is called so.
 _CITED = re.compile(
     rf"""(?P<path>[^\n]+)(?:[:#]L|{_SUFFIX}[\s,;:?#(\[]{{1,4}}(?:lines?|L)?[\s=:]{{0,3}})(?P<first>[1-9]\d{{0,8}})(?:[:C]\d{{1,9}})?
-    (?:\ ?[-\u2010-\u2015\u2212]\ ?L?(?P<last>\d{{1,9}})(?:[:C]\d{{1,9}})?)?[)\]]?(?:\ \(as\ of\ (?P<at>[^)\n]+)\)?)?""",
+    (?:\ ?[-\u2010-\u2015\u2212]\ ?L?(?P<last>\d{{1,9}})(?:[:C]\d{{1,9}})?)?[)\]:]?(?:\ \(as\ of\ (?P<at>[^)\n]+)\)?)?""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NO_LINE = re.compile(rf"[^\n]+{_SUFFIX}[:#]\S+", re.IGNORECASE)
+_NO_LINE = re.compile(rf"{_SUFFIX}[:#][^\s:#]+\Z", re.IGNORECASE)
 # What people, models and programs put around a path: a link, quotes, brackets, a full stop, the sign of a mention, a scheme.
 _WRAPPED = re.compile(
     r"""\A(?:\[[^\]\n]*\]\((?P<link>[^\n]+)\)|\[\[(?P<name>[^]|\#\n]+(?:\#L\d[\dL-]{0,20})?)(?:\#[^]|\n]*)?(?:\|[^]\n]*)?\]\]
@@ -191,7 +191,7 @@ _WRAPPED = re.compile(
     re.VERBOSE,
 )
 _MOST_WRAPS = 8  # around one path
-_HEADING = re.compile(rf"{_SUFFIX}#(?!L\d)[^\n]*\Z", re.IGNORECASE)
+_HEADING = re.compile(rf"{_SUFFIX}#(?!L\d).*\Z", re.IGNORECASE | re.DOTALL)
 
 
 def find_cited(config: AgentConfig, path: str) -> Citation:
@@ -218,8 +218,10 @@ def read_citation(path: str) -> Citation:
             break
         path = unquote(wrapped["uri"]) if wrapped["uri"] else wrapped[str(wrapped.lastgroup)].strip()
     path = _HEADING.sub("", path)
-    if is_markdown(path) or (found := _CITED.fullmatch(path)) is None:
-        if _NO_LINE.fullmatch(path) and not is_markdown(path):
+    if is_markdown(path):
+        return Citation(path)
+    if (found := _CITED.fullmatch(path)) is None:
+        if _NO_LINE.search(path):
             raise InvalidArgument("path", "lines count from 1", action="Name a line of the note: MEMORY.md#L3.")
         return Citation(path)
     first, last = int(found["first"]), int(found["last"] or found["first"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -101,6 +102,9 @@ def test_a_tool_is_named_as_it_was_called() -> None:
         ("memory/tea.md L12", ("memory/tea.md", 12, 1)),
         ("memory/tea.md (lines 12-14)", ("memory/tea.md", 12, 3)),
         ("memory/tea.markdown, line 12", ("memory/tea.markdown", 12, 1)),
+        ("memory/tea.Rmd:12", ("memory/tea.Rmd", 12, 1)),
+        ("memory/tea.qmd#Green", ("memory/tea.qmd", None, None)),
+        ("memory/tea.md#L12:", ("memory/tea.md", 12, 1)),
         ("memory/tea.md?line=12", ("memory/tea.md", 12, 1)),
         ("memory/tea.md#L12\u2013L14", ("memory/tea.md", 12, 3)),
         ("memory/tea.md#L12C4-L14C9", ("memory/tea.md", 12, 3)),
@@ -121,6 +125,13 @@ def test_a_citation_is_a_place(given: str, place: tuple[str, int | None, int | N
 def test_a_citation_of_no_line_is_refused(given: str) -> None:
     with pytest.raises(InvalidArgument, match="lines count from 1"):
         read_citation(given)
+
+
+@pytest.mark.parametrize("text", [".md:" * 20_000 + " x", "a.md#" * 20_000 + "\nx", "a.md#L1 (as of " * 10_000])
+def test_a_long_text_is_read_in_linear_time(text: str) -> None:
+    start = process_time()
+    read_citation(text)
+    assert process_time() - start < 2
 
 
 def test_a_note_that_is_called_as_a_citation_is_written_comes_first(tmp_path: Path) -> None:
