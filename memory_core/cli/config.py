@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -121,7 +122,8 @@ def _set(options: Options, key: str, value: str) -> None:
     for candidate in [value] if problem else [parsed, value]:
         planned = changes.plan_value(path, keys, candidate)
         if not planned:
-            _find_rows(_list_settings(options), key)
+            with suppress(ConfigError):  # of another setting, which every other command tells
+                _find_rows(_list_settings(options), key)
             output.tell({"path": path}, f"Nothing to change in {path}")
             return
         found = [

@@ -106,8 +106,8 @@ def _explain_none(
     rest = {"today": today, "max_results": limits["max_results"], "min_score": limits["min_score"]}
     rest |= {"agent": None if options.agent == DEFAULT_AGENT else options.agent}
     rest |= {name: getattr(options, name) for name in ("workspace", "config", "state_dir", "sources")}
-    asked = words if len(words) <= MOST_QUOTED else "the same question"
-    command = " ".join(filter(None, ("memory-core explain", quote_words(asked), bounds, _write_options(rest))))
+    asked = quote_words(words) if len(words) <= MOST_QUOTED else "QUESTION"
+    command = " ".join(filter(None, ("memory-core explain", asked, bounds, _write_options(rest))))
     within = f" within {bounds}" if bounds else ""
     reason = f"other words, or a lower --min-score, may find more{within}"
     with suppress(MemoryCoreError):  # of a backend that cannot explain; the command says so, too

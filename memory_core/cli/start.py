@@ -112,7 +112,8 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     is_default = recall_default_workspace(find_state_dir(options)) == workspace
     done = f"Made {' and '.join(made)} in" if made else "There is a workspace already:"
     if asks:  # an answer may never come
-        print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default or default else ''}")
+        suffix = ", the default workspace" if is_default or default else ""
+        print(f"{done} {shorten_home(workspace)}{suffix}", flush=True)
     if not is_default and (default or (asks and click.confirm(AS_DEFAULT, err=True))):
         _make_default(options, workspace)
         is_default = True

@@ -228,6 +228,8 @@ def test_nothing_is_written_where_nothing_changes(config: Run, own: Path) -> Non
     written = own.read_bytes()
     assert config("set", "memory.citations", "on")[1].startswith("Nothing to change in ")
     assert own.read_bytes() == written
+    own.write_text("{memory: {citations: 'on'}, memorySearch: {provider: 3}}")
+    assert config("set", "memory.citations", "on")[:2] == (0, f"Nothing to change in {own}\n")
 
 
 def test_what_is_doubtful_about_a_new_value_is_told(config: Run, own: Path) -> None:

@@ -131,6 +131,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
         "hello is in too many questions to be looked for",
         "ask with a word that the note may hold",
     ),
+    "a long question without an answer": (
+        f"search {'zzzqqq ' * 60} --workspace ws",
+        "no note holds 'zzzqqq'",
+        "memory-core explain QUESTION --workspace",
+    ),
     "a question without an answer": ("search zzzqqq --workspace ws", "no note holds 'zzzqqq'", "memory-core explain"),
 }
 FILES = {
