@@ -13,6 +13,7 @@ from memory_core.text.tense import find_asked_time, find_present, find_tense, te
         "Where does Ann live?", "What is the rate limit now?", "Who mentors Ben at the moment?", "door code of the church?",
         "Wo wohnt Anna?", "Wie viel nehme ich zurzeit?", "Où habite Anne maintenant ?", "¿Dónde vive Ana actualmente?",
         "Dove abita Anna adesso?", "Onde mora a Ana agora?", "Waar woont Anna nu?", "Где сейчас живёт Анна?",
+        "Wann nächste Probe?", "¿Quién envía el paquete?", "¿Quién vacía la basura?",
         "Was lernt Jonas?", "Was trinkt Ben?", "Wo arbeite ich?", "Wann möchte Anna kommen?", "¿Qué compañía tiene Ana?",
     ],
 )  # fmt: skip
