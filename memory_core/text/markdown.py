@@ -54,7 +54,7 @@ BLANK, HEADING, OPEN, CODE, CLOSE, ROW, ITEM, MORE, TEXT = Line
 _TAG_MARK = re.compile("#[^# ]")  # or what may be one
 _LINK_MARKS = ("[[", "](", "]:")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
-_FENCE = re.compile(r"([>\s]*)(?:(`{3,})[^`]*$|(~{3,}))")
+_FENCE = re.compile(r"\A([>\s]*)(?:(`{3,})[^`]*$|(~{3,}))")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _DELIMITER = re.compile(r"\A[\s>]*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
 
