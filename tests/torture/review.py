@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.load import load_config
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import MemoryCoreError, NotUndone
 from memory_core.sources import writer
 from memory_core.upkeep.tidy import Tidy
 from tests.torture.attack import Attack, Outcome
@@ -78,7 +78,7 @@ class ReviewAttack(Attack):
                     while True:
                         tidy.undo()
                         outcome.count("undone")
-                except InvalidArgument:
+                except NotUndone:
                     _check(world, outcome, undone=True)
         return outcome
 

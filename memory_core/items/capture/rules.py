@@ -590,7 +590,8 @@ def resolve_days(text: str, day: date) -> str:
         is_near = found.period == later.period and not (found.is_date or found.is_holiday or _DIGIT.search(found.text))
         start = text.find(found.text, at)
         weekday = any(names_weekday(found.text, number, found.language) for number in range(7))  # "passe vendredi"
-        if start < 0 or not is_near or weekday or _find("unclear_day", found.text):
+        means_here = found.text.lower() == "hier" and detect_language(text) != found.language  # as in German and Dutch
+        if start < 0 or not is_near or weekday or means_here or _find("unclear_day", found.text):
             continue
         if found.is_day or found.period.last == day:
             at = start + len(found.text)
