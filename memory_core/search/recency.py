@@ -192,7 +192,7 @@ def find_later(
     terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
     found: list[tuple[float, str, int, IndexedChunk]] = []
     if chunk.date:
-        day = date.fromisoformat(chunk.date) + timedelta(days=1)
+        day = min(date.fromisoformat(chunk.date), date.max - timedelta(days=1)) + timedelta(days=1)
         dates = dates._replace(first=max(day, dates.first or day))
     for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)) if terms else ():
         held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})

@@ -239,3 +239,13 @@ def test_a_change_of_something_else_comes_behind(
     config = {"memorySearch": {"provider": provider}}
     first, *_ = search(memory_core.open_memory(config, workspace=tmp_path / "w", state_dir=tmp_path / "s"), question)
     assert first["path"] == "memory/2026-03-01.md"
+
+
+def test_a_note_of_the_last_day_of_all_is_searched(tmp_path: Path) -> None:
+    for day, text in {"9999-12-31": "Ferry: the 9:40, gate 3.\n", "2026-03-02": "The ferry of old.\n"}.items():
+        (tmp_path / "w" / "memory").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "w" / "memory" / f"{day}.md").write_text(text, encoding="utf-8")
+    with memory_core.open_memory({}, workspace=tmp_path / "w", state_dir=tmp_path / "s") as memory:
+        answer = memory.call_tool("memory_search", {"query": "Which gate has the ferry?"})
+    assert "error" not in answer
+    assert answer["results"]
