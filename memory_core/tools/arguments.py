@@ -178,7 +178,7 @@ _SUFFIX = f"(?:{'|'.join(f'(?<={re.escape(suffix)})' for suffix in SUFFIXES)})"
 # `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints them; behind a path to Markdown also
 # `:3:1`, `, L3-L4` and ` (lines 3-4)`, as editors and models write: it ends with its suffix, so that no note is called so.
 _CITED = re.compile(
-    rf"""(?P<path>[^\n]+)(?:[:#]L|{_SUFFIX}[\s,;:?#(\[]{{1,4}}(?:lines?|L)?[\s=:]{{0,3}})(?P<first>[1-9]\d{{0,8}})(?:[:C]\d{{1,9}})?
+    rf"""\A(?P<path>[^\n]+)(?:[:#]L|{_SUFFIX}[\s,;:?#(\[]{{1,4}}(?:lines?|L)?[\s=:]{{0,3}})(?P<first>[1-9]\d{{0,8}})(?:[:C]\d{{1,9}})?
     (?:\ ?[-\u2010-\u2015\u2212]\ ?L?(?P<last>\d{{1,9}})(?:[:C]\d{{1,9}})?)?[)\]:]?(?:\ \(as\ of\ (?P<at>[^)\n]+)\)?)?""",
     re.VERBOSE | re.IGNORECASE,
 )
