@@ -111,7 +111,7 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     asks = not options.json and sys.stdin.isatty() and sys.stderr.isatty()
     is_default = recall_default_workspace(find_state_dir(options)) == workspace
     done = f"Made {' and '.join(made)} in" if made else "There is a workspace already:"
-    if asks:  # an answer may never come
+    if not options.json:  # before questions, whose answers may never come
         suffix = ", the default workspace" if is_default or default else ""
         print(f"{done} {shorten_home(workspace)}{suffix}", flush=True)
     if not is_default and (default or (asks and click.confirm(AS_DEFAULT, err=True))):
@@ -123,8 +123,6 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     facts = {"workspace": workspace, "made": made, "default": is_default, "hosts": free, "adoptable": found}
     if output.prints_json(facts):
         return
-    if not asks:
-        print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default else ''}")
     named = "" if is_default or workspace == here else f" --workspace {_quote(workspace)}"
     steps = {
         ADD.replace(" add", f"{named} add"): "write into the note of the day",

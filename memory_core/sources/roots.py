@@ -112,8 +112,7 @@ def explain_no_layers(config: AgentConfig) -> list[str]:
 
 def diagnose_layers(config: AgentConfig) -> list[Finding]:
     """Return a finding for each of those."""
-    lost = explain_no_layers(config)
-    return [Finding(subject="layers", level="warn", message=each, action=CORRECT_LAYERS) for each in lost]
+    return [Finding("layers", "warn", each, CORRECT_LAYERS) for each in explain_no_layers(config)]
 
 
 def warn_of_workspace(config: AgentConfig, warnings: Sequence[str] = ()) -> tuple[str, ...]:
